@@ -44,7 +44,7 @@ def test_flows_that_come_to_lie_elsewhere_are_a_change_of_the_query(tmp_path: Pa
     files, kafka = flights(tmp_path / "a", ""), flights(tmp_path / "b", BROKERS)
     other = flights(tmp_path / "c", "{bootstrapServers: 'k:9092', topicPrefix: mine.}")
     assert len({files.source, kafka.source, other.source}) == 3
-    log_in = "{bootstrapServers: 'k:9092', security: {protocol: SSL, caSecretRef: ca}}"
+    log_in = "{bootstrapServers: 'k:9092', security: {protocol: SSL}}"
     assert flights(tmp_path / "d", log_in).source == kafka.source
 
 

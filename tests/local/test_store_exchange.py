@@ -16,9 +16,9 @@ OTHER = "{uri: 's3://weir/test'}"
 def test_the_policy_says_where_flows_lie(tmp_path: Path) -> None:
     alone = flights(tmp_path / "a", f"{{uri: '{URI}'}}", "files").ends.flows
     assert (alone.kind, alone.address, alone.options) == ("store", f"{URI}/{{namespace}}/{{fragment}}", {})
-    reached = f"{{uri: '{URI}', s3: {{endpoint: 'http://s3:9000', region: eu, secretRef: login}}}}"
+    reached = f"{{uri: '{URI}', s3: {{endpoint: 'http://s3:9000', region: eu}}}}"
     flows = flights(tmp_path / "b", reached, "files").ends.flows
-    assert flows.options == {"endpoint": "http://s3:9000", "region": "eu", "secretRef": "login"}
+    assert flows.options == {"endpoint": "http://s3:9000", "region": "eu"}
     assert flights(tmp_path / "c", "{claim: fast}", "files").ends.flows == Flows()
 
 
@@ -31,8 +31,6 @@ def test_flows_that_come_to_lie_elsewhere_are_a_change_of_the_query(tmp_path: Pa
         "endpoint": flights(tmp_path / "e", f"{{uri: '{URI}', s3: {{endpoint: 'http://s3:9000'}}}}", "files"),
     }
     assert len({client.source for client in at.values()}) == len(at)
-    log_in = f"{{uri: '{URI}', s3: {{secretRef: login, caSecretRef: ca}}}}"
-    assert flights(tmp_path / "f", log_in, "files").source == at["store"].source
     other_claim = flights(tmp_path / "g", f"{{uri: '{URI}', claim: fast}}", "files")
     assert other_claim.source == at["store"].source
 

@@ -171,6 +171,7 @@ def test_the_inputs_of_a_batch_share_its_rows(tmp_path: Path, monkeypatch: pytes
         "control": str(tmp_path),
         "most": "64",
         "input": "a",
+        "time": "ts",
     }
     for inputs in (1, 2, 3):
         reader = WeirSource({**options, "inputs": str(inputs)}).streamReader(StructType())
