@@ -138,14 +138,20 @@ def above(predicate: str) -> DesiredQuery:
     return desired(replace(whole, operators=operators))
 
 
-def test_a_fragment_above_the_one_that_delivers_is_told_which_rows_nobody_needs() -> None:
-    """It fails at rows later than the cut: its next life reads them no more."""
+def edited_in_two_fragments() -> tuple[FakeCluster, Loop, str, str]:
+    """In the round of its edit; the names of its upper fragment and of the one that delivers."""
     cluster, scenario = FakeCluster(), Scenario({"default/q": above("s.k = 1")})
     it = loop(scenario, cluster)
     settle(it)
     upper, last = (spec["name"] for spec in cluster.placements["default/q"].spec["plan"]["told"])
     scenario.queries["default/q"] = above("s.k = 2")
     it.once()
+    return cluster, it, upper, last
+
+
+def test_a_fragment_above_the_one_that_delivers_is_told_which_rows_nobody_needs() -> None:
+    """It fails at rows later than the cut: its next life reads them no more."""
+    cluster, it, upper, last = edited_in_two_fragments()
     assert cluster.leases[upper].change is None
     while (since := cluster.placements["default/q"].spec["plan"]["since"]) is None:
         it.once()
@@ -157,12 +163,7 @@ def test_a_fragment_above_the_one_that_delivers_is_told_which_rows_nobody_needs(
 
 
 def test_a_previous_plan_that_gets_no_further_says_why_and_what_one_can_do() -> None:
-    cluster, scenario = FakeCluster(), Scenario({"default/q": above("s.k = 1")})
-    it = loop(scenario, cluster)
-    settle(it)
-    upper, last = (spec["name"] for spec in cluster.placements["default/q"].spec["plan"]["told"])
-    scenario.queries["default/q"] = above("s.k = 2")
-    it.once()
+    cluster, it, upper, last = edited_in_two_fragments()
     cluster.lead = 10_000.0
     while cluster.placements["default/q"].spec["plan"]["since"] is None:
         it.once()

@@ -12,7 +12,7 @@ from weir_placement.model.types import PLAIN
 _OTHER_NAMES = {
     # what sqlglot and Spark also call a function, and functions that the writer has a method for -> arguments
     **dict.fromkeys(("ceiling", "char_length", "character_length", "len", "to_date", "dayofmonth"), 1),
-    **dict.fromkeys(("to_timestamp",), 1),
+    "to_timestamp": 1,
     **dict.fromkeys(("ucase", "lcase", "signum", "timestamp_ltz", "integer", "long", "short"), 1),
     **dict.fromkeys(("date_to_date_str", "time_to_time_str", "ts_or_ds_to_date", "ts_or_ds_to_date_str"), 1),
     **dict.fromkeys(("pow", "round", "date_trunc", "mod", "div", "extract"), 2),

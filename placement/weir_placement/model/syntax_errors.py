@@ -52,9 +52,7 @@ def wording(details: Mapping[str, Any], tokens: Sequence[Any], offset: int) -> t
         return f"a type is written behind AS, as in CAST(x AS {tokens[at].text.upper()})", offset
     if reason.startswith("Required keyword"):
         return f"something is missing after {before.text if before else ''}, {here}", offset
-    if match := re.match(
-        r"The number of provided arguments \((\d+)\) .* supported arguments \((\d+)\)", reason
-    ):
+    if match := _ARGUMENTS.match(reason):
         most = count(int(match[2]), "argument")
         return f"{_call_around(tokens, at)} takes at most {most}, and has {match[1]} here", offset
     if reason.startswith(_NO_TABLE):
