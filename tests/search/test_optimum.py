@@ -94,8 +94,8 @@ def test_an_infeasible_query_is_refused_with_the_constraint_and_its_numbers() ->
     )
     result = plan(p, "auto")
     assert result.plan.queries == ()
-    assert (
-        result.plan.rejected[0].reason == "latency of query default/q is 0.12001 s, over its limit of 0.1 s"
+    assert result.plan.rejected[0].reason == (
+        "latency of query default/q is 0.12001 s, over its limit of 0.1 s; write at least 130ms"
     )
 
 

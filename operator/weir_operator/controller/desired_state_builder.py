@@ -77,10 +77,15 @@ class DesiredStateBuilder:
             in_force=partial(_sink_in_force, placements, self.site),
         )
         faults = _faults([*findings, *built.findings], raw)
-        beginnings = {name: beginning(observed, placements, o, self.site.tenants) for name, o in raw.items()}
-        for name, begins in beginnings.items():
-            if begins.refusal and name not in faults:
-                faults[name] = Fault(begins.refusal, False, generation(raw[name], 1))
+        beginnings: dict[str, Beginning] = {}
+        for name, manifest in raw.items():
+            try:
+                beginnings[name] = beginning(observed, placements, manifest, self.site.tenants)
+            except Exception as error:  # whatever it is: the others go on
+                faults.setdefault(name, _unreadable(name, manifest, error))
+                continue
+            if refusal := beginnings[name].refusal:
+                faults.setdefault(name, Fault(refusal, False, generation(manifest, 1)))
         lost, cordoned = _nodes(observed, settings, objects)
         groups = tuple(
             self._group(source, objects, raw, sources, beginnings, faults) for source in built.groups
@@ -130,9 +135,8 @@ class DesiredStateBuilder:
                 continue
             try:
                 query = self._query(source, item, planned.get(name), raw[name], sources, beginnings[name])
-            except Exception as error:  # whatever it is: the others go on
-                log.error("%s cannot be read", name, exc_info=error)
-                faults[name] = Fault(f"it cannot be read: {error!r}", False, generation(raw[name], 1))
+            except Exception as error:
+                faults[name] = _unreadable(name, raw[name], error)
                 continue
             if query is not None:
                 queries[name] = query
@@ -198,6 +202,11 @@ class DesiredStateBuilder:
 
 BAD_ROWS = ("onBadRow", "deadLetter")
 """Fields of a source beside its kind."""
+
+
+def _unreadable(name: str, manifest: Manifest, error: Exception) -> Fault:
+    log.error("%s cannot be read", name, exc_info=error)
+    return Fault(f"it cannot be read: {error!r}", False, generation(manifest, 1))
 
 
 def sink_of(spec: StreamQuerySpec, query: Query, site: Site) -> Output:

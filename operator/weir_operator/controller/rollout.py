@@ -63,12 +63,11 @@ def policy_image(group: Group, settings: Settings) -> str:
 
 
 def wanted_image(
-    group: Group, records: Mapping[str, Record], settings: Settings
+    group: Group, rollouts: Iterable[Rollout | None], settings: Settings
 ) -> tuple[str, Rollout | None]:
-    """The image that a group's fragments are to run: the policy's, or the one before where one of its queries
-    has refused that; "" where there are no images. And that refusal."""
+    """The image that a group's fragments are to run: the policy's, or the one before where one of the
+    `rollouts` of its queries refused that; "" where there are no images. And that refusal."""
     image = policy_image(group, settings)
-    rollouts = (rollout_of(records[name]) for name in sorted(group.queries) if name in records)
     refusal = next((r for r in rollouts if r and r.refused and r.image == image), None)
     return refusal.before if refusal else image, refusal
 
@@ -77,7 +76,11 @@ def choose_images(state: RoundState) -> None:
     """By group, the image that its fragments are to run, into `state.images`: the policy's, or the one before
     where one of its queries has refused that."""
     for group in state.desired.groups:
-        state.images[group.name], refusal = wanted_image(group, state.records, state.settings)
+        rollouts = []
+        for name in sorted(group.queries):
+            with state.guard(name):
+                rollouts.append(rollout_of(state.records[name]))
+        state.images[group.name], refusal = wanted_image(group, rollouts, state.settings)
         if refusal:
             state.refused_images[group.name] = _words(refusal)
 

@@ -67,7 +67,7 @@ class RoundState:
         """The round ended with an error for a query: its plan in force stays, the status says why."""
         if query in self.failed:
             return
-        text = f"planning failed: {_described(error)}"
+        text = f"planning failed: {described(error)}"
         log.error("%s: %s", query, text, exc_info=error)
         self.refusals[query] = text
         self.failed.add(query)
@@ -79,6 +79,6 @@ def specs_of(state: RoundState, query: str) -> tuple[FragmentSpec, ...]:
     return state.specs.get(query, ())
 
 
-def _described(error: Exception) -> str:
+def described(error: Exception) -> str:
     """The message of an error of ours; any other with its type, because its message alone says too little."""
     return str(error) if type(error) is ValueError and str(error) else repr(error)

@@ -7,7 +7,9 @@ or to which image.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 
@@ -17,8 +19,11 @@ from weir_operator.controller.observed_state import Manifest, ObservedState
 from weir_operator.controller.raw_fields import part, parts
 from weir_operator.controller.record import Record, name_of
 from weir_operator.controller.rollout import rollout_of, wanted_image
+from weir_operator.controller.round_state import described
 from weir_operator.controller.settings import Settings
 from weir_operator.controller.snapshot_schedules import name_ending, new_snapshot
+
+log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -35,6 +40,15 @@ class SnapshotWaits:
     orders: list[NewSnapshot] = field(default_factory=list)
     held: set[str] = field(default_factory=set)
 
+    @contextmanager
+    def guard(self, query: str) -> Iterator[None]:
+        """An error within affects this query alone: it waits, others go on."""
+        try:
+            yield
+        except Exception as error:
+            log.error("%s: whether it waits for a snapshot cannot be said", query, exc_info=error)
+            self.failed[query] = f"whether it waits for a snapshot cannot be said: {described(error)}"
+
 
 def snapshots_to_wait_for(
     observed: ObservedState, desired: DesiredState, records: Mapping[str, Record], settings: Settings
@@ -50,23 +64,37 @@ def snapshots_to_wait_for(
         return result
     present = {name_of(o): o for o in observed.objects if o.get("kind") == "QuerySnapshot"}
     for group in desired.groups:
-        image, _ = wanted_image(group, records, settings)
-        for name in group.queries.keys() & asking.keys():
-            record, query, (manifest, fields) = records.get(name), group.queries[name], asking[name]
-            if record is None or not record.specs or query.suspended:
+        rollouts = []
+        for name in group.queries.keys() & records.keys():
+            with result.guard(name):
+                rollouts.append(rollout_of(records[name]))
+        image, _ = wanted_image(group, rollouts, settings)
+        for name in group.queries.keys() & asking.keys() & records.keys():
+            record, query, (manifest, fields) = records[name], group.queries[name], asking[name]
+            if not record.specs or query.suspended:
                 continue
-            if "beforeEdit" in fields and _is_edited(record, query):
-                snapshot = snapshot_before(record, query.source)
-                _wait(result, manifest, ("edit", "beforeEdit"), snapshot, present, observed.now)
-            elif "beforeUpgrade" in fields and _is_upgraded(record, image, observed):
-                if record.leaving:  # first the change of operators ends, with the image that it began with
-                    result.held.add(name)
-                    continue
-                change = (f"upgrade to {image}", "beforeUpgrade")
-                snapshot = snapshot_before(record, f"image {image}")
-                if _wait(result, manifest, change, snapshot, present, observed.now):
-                    result.held.add(name)
+            with result.guard(name):
+                if "beforeEdit" in fields and _is_edited(record, query):
+                    snapshot = snapshot_before(record, query.source)
+                    _wait(result, manifest, ("edit", "beforeEdit"), snapshot, present, observed.now)
+                elif "beforeUpgrade" in fields and _is_upgraded(record, image, observed):
+                    _wait_for_image(result, manifest, record, image, present, observed.now)
     return result
+
+
+def _wait_for_image(
+    result: SnapshotWaits,
+    query: Manifest,
+    record: Record,
+    image: str,
+    present: Mapping[str, Manifest],
+    now: float,
+) -> None:
+    """The query keeps the image that it runs until its snapshot is there."""
+    change, snapshot = (f"upgrade to {image}", "beforeUpgrade"), snapshot_before(record, f"image {image}")
+    # A change of operators ends first, with the image that it began with.
+    if record.leaving or _wait(result, query, change, snapshot, present, now):
+        result.held.add(record.query)
 
 
 def _fields_that_ask(settings: Mapping[str, object]) -> list[str]:
