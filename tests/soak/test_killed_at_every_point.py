@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import signal
+import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from weir_placement.model.fragment import TypedColumn
+from weir_placement.model.fragment import FragmentSpec, TypedColumn
 from weir_runtime.checkpoint import Checkpoint
 from weir_runtime.faults import AT_THE_END, IN_A_LIFE, VARIABLE
 from weir_runtime.logs.log import BATCH_BYTES
@@ -25,6 +27,7 @@ from tests.runtime.support import (
     files_output,
     fragment,
     launch,
+    sink_rows,
     source,
     state,
 )
@@ -82,3 +85,47 @@ def test_killed_between_what_a_batch_takes_and_the_batch(tmp_path: Path) -> None
     assert taken == [2, 3, 4, 5]
     audit = verdict(tmp_path, [item], [COUNT], COLUMNS)
     assert audit.good, f"{audit} {audit.examples}"
+
+
+def offsets_of(spec: FragmentSpec, batch: int) -> dict[str, Any]:
+    """Where a planned batch of its only input ends."""
+    place: dict[str, Any] = Checkpoint(Path(spec.checkpoint) / state(spec)["hash"]).offsets(batch)["a"]["at"]
+    return place
+
+
+def test_killed_between_what_is_too_far_ahead_and_the_batch(tmp_path: Path) -> None:
+    """The next life would allow the row, by a later clock or, as here, by another `maxAhead`."""
+    hour, now = 3600 * 10**6, time.time_ns() // 1000 - ORIGIN
+    item = replace(source("a", tmp_path / "a"), max_ahead=hour)
+    spec = fragment(tmp_path, "g", [item], [], files_output(tmp_path / "out", "a.v"))
+    append_batch(tmp_path / "a", 0, [(0, 1, now), (0, 2, now + 24 * hour)])
+    (tmp_path / "a" / "END").touch()
+    assert launch(spec, **{VARIABLE: "before-plan"}).wait(300) == -signal.SIGKILL
+    decided = offsets_of(spec, 0)
+    assert decided["bad"] == 1
+    assert launch(replace(spec, inputs=(replace(item, max_ahead=48 * hour),))).wait(300) == 0
+    assert offsets_of(spec, 0) == decided
+    assert sink_rows(tmp_path / "out") == [(1,)]
+    [letters] = (tmp_path / "late").rglob("bad/*.parquet")
+    assert pq.read_table(letters).num_rows == 1
+
+
+def test_killed_between_what_is_lost_and_the_batch(tmp_path: Path) -> None:
+    """Files that were given up come back, and stay given up: they are counted as lost."""
+    log = tmp_path / "a"
+    item = source("a", log)
+    item = replace(item, source={"files": {**item.source["files"], "onDataLoss": "Continue"}})
+    spec = fragment(tmp_path, "g", [item], [COUNT], files_output(tmp_path / "out", *COLUMNS))
+    for number in (0, 3):
+        append_batch(log, number, rows(number))
+    (log / "END").touch()
+    assert launch(spec, **{VARIABLE: "before-plan:2"}).wait(300) == -signal.SIGKILL
+    decided = offsets_of(spec, 1)
+    assert (decided["next"], decided["lost_files"]) == (3, 2)
+    for number in (1, 2):
+        append_batch(log, number, rows(number))
+    assert launch(spec).wait(300) == 0
+    assert offsets_of(spec, 1) == decided
+    starts = sorted(start for start, *_ in sink_rows(tmp_path / "out"))
+    kept = {ORIGIN + t // 10**6 * 10**6 for number in (0, 3) for _, _, t in rows(number)}
+    assert {int(start.timestamp() * 1e6) for start in starts} == kept
