@@ -143,7 +143,7 @@ def test_an_audit_sees_a_fault_of_the_reader(tmp_path: Path, monkeypatch: pytest
     item = Input("a", "source", "d/a", {"files": {"uri": str(log), "format": "csv"}}, columns, "ts")
     spec = fragment(tmp_path, "f", [item], [], files_output(out, "a.k", "a.v"))
     pq.write_table(pa.table({"a_k": ["NA", None], "a_v": [1, 2]}), out / "right.parquet")
-    monkeypatch.setattr(FileLog, "_parsed", None)  # it is not used
+    monkeypatch.setattr(FileLog, "_pieces", None)  # it is not used
     assert audit(spec).good
     (out / "right.parquet").unlink()
     pq.write_table(pa.table({"a_k": pa.nulls(2, pa.string()), "a_v": [1, 2]}), out / "wrong.parquet")

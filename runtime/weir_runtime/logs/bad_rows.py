@@ -7,7 +7,7 @@ which a log's place has recorded), never on its neighbours: so every reader, and
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -68,6 +68,15 @@ class Parsed:
     def ahead(self) -> bool:
         """Whether one of them is too far ahead of the wall clock: a later clock might allow it."""
         return any(row.ahead for row in self.bad)
+
+    def count(self) -> int:
+        """All rows, bad ones too."""
+        return len(self.positions) + len(self.bad)
+
+    def behind(self, first: int) -> Parsed:
+        """The same rows, where the first one's position is `first`."""
+        bad = tuple(replace(r, position=None if r.position is None else r.position + first) for r in self.bad)
+        return Parsed(self.rows, self.positions + np.uint64(first), bad)
 
 
 def isolate(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from weir_runtime.json_values import python_rows
+from weir_runtime.logs import pieces
 from weir_runtime.logs.bad_rows import Parsed, Unreadable, isolate, sift
 from weir_runtime.logs.typed import converted, is_time
 
@@ -30,6 +31,41 @@ def parse(
         Unreadable, pa.ArrowException, OSError: the file as a whole.
     """
     table = _parquet(file, schema, whole) if form == "parquet" else _arrow(file, schema)
+    return _parsed(table, schema, event_time, limit)
+
+
+def parse_pieces(
+    file: pa.NativeFile, form: str, schema: pa.Schema, event_time: str, limit: int | None, whole: bool
+) -> Iterator[Parsed]:
+    """As `parse`, piece by piece; positions begin at 0 in each."""
+    if form == "arrow":
+        reader = pa.ipc.open_file(file)
+        check_columns(reader.schema.names, schema)
+        for i in range(reader.num_record_batches):
+            table = pa.Table.from_batches([reader.get_batch(i)]).select(schema.names)
+            yield _parsed(table, schema, event_time, limit)
+        return
+    with pq.ParquetFile(file, pre_buffer=False) as parquet:
+        names = _columns(parquet, schema, whole)
+        rows = max(1, parquet.metadata.num_rows * pieces.SPAN // _bytes(parquet))
+        for batch in parquet.iter_batches(rows, columns=names, use_threads=False):
+            yield _parsed(pa.Table.from_batches([batch]), schema, event_time, limit)
+
+
+def size_of_rows(file: pa.NativeFile, form: str) -> int:
+    """[bytes] in memory; what Parquet packs is more than the file. Raises pa.ArrowException, OSError."""
+    if form == "arrow":
+        return int(file.size())
+    with pq.ParquetFile(file) as parquet:
+        return _bytes(parquet)
+
+
+def _bytes(parquet: pq.ParquetFile) -> int:
+    groups = range(parquet.metadata.num_row_groups)
+    return sum(parquet.metadata.row_group(i).total_byte_size for i in groups)
+
+
+def _parsed(table: pa.Table, schema: pa.Schema, event_time: str, limit: int | None) -> Parsed:
     schema = pa.schema([field for field in schema if field.name in table.column_names])
 
     def some(low: int, high: int) -> pa.Table:
@@ -44,10 +80,14 @@ def parse(
 
 def _parquet(file: pa.NativeFile, schema: pa.Schema, whole: bool) -> pa.Table:
     with pq.ParquetFile(file) as parquet:
-        there = parquet.schema_arrow
-        check_columns(there.names, schema)
-        names = [f.name for f in schema if whole or is_time(f.type) or there.field(f.name).type != f.type]
-        return parquet.read(names, use_threads=False)
+        return parquet.read(_columns(parquet, schema, whole), use_threads=False)
+
+
+def _columns(parquet: pq.ParquetFile, schema: pa.Schema, whole: bool) -> list[str]:
+    """Those that are read."""
+    there = parquet.schema_arrow
+    check_columns(there.names, schema)
+    return [f.name for f in schema if whole or is_time(f.type) or there.field(f.name).type != f.type]
 
 
 def _arrow(file: pa.NativeFile, schema: pa.Schema) -> pa.Table:

@@ -37,7 +37,7 @@ def parse(text: bytes, schema: pa.Schema, event_time: str, limit: int | None) ->
     Raises:
         Unreadable: the file as a whole.
     """
-    header = next(_records(text[:LONGEST_HEADER]), b"")
+    header = header_of(text)
     _check_header(_names(header), schema)
     records: list[bytes] = []
 
@@ -75,6 +75,11 @@ def parse(text: bytes, schema: pa.Schema, event_time: str, limit: int | None) ->
 
         whole = isolate(len(lines), some, raw, lambda i: faulty.get(i) or _misfit(header, lines[i], schema))
     return sift(whole, event_time, limit, raw)
+
+
+def header_of(text: bytes) -> bytes:
+    """A file's first row, with its end of line."""
+    return next(_records(text[:LONGEST_HEADER]), b"")
 
 
 def _check_header(names: list[str], schema: pa.Schema) -> None:

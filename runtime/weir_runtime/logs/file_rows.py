@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from weir_runtime.logs import columnar, csv_rows, json_rows
+from weir_runtime.logs import columnar, csv_rows, json_rows, pieces
 from weir_runtime.logs.bad_rows import BadRow, Parsed, Unreadable
 from weir_runtime.logs.log import row_ids
+from weir_runtime.logs.pieces import behind_last_line, behind_last_unquoted_line, pieces_of
 
 FORMATS = ("parquet", "arrow", "json", "csv")
 
@@ -58,6 +59,58 @@ class FileRows:
                 unreadable = BadRow(None, f"not a file of format {self.form} with this schema: {error}", b"")
                 return Parsed(self.schema.empty_table(), np.empty(0, np.uint64), (unreadable,))
 
+    def pieces(
+        self, open_file: Callable[[], pa.NativeFile], limit: int | None, whole: bool = True
+    ) -> Iterator[Parsed]:
+        """The rows of `parsed`; a large file's in pieces, where each can be read without the others. That is
+        known when all have been read once: so they are read twice."""
+        try:
+            with open_file() as file:
+                large = self._size(file) > pieces.SPAN
+            if large:
+                for _ in self._each(open_file, limit, whole):
+                    pass
+        except (Unreadable, pa.ArrowInvalid, OSError):
+            large = False
+        if large:
+            yield from self._each(open_file, limit, whole)
+        else:
+            yield self.parsed(open_file, limit, whole)
+
+    def _size(self, file: pa.NativeFile) -> int:
+        columns = self.form in ("parquet", "arrow")
+        return columnar.size_of_rows(file, self.form) if columns else int(file.size())
+
+    def _each(
+        self, open_file: Callable[[], pa.NativeFile], limit: int | None, whole: bool
+    ) -> Iterator[Parsed]:
+        """Raises what makes the file as a whole unreadable, or pieces of it by themselves."""
+        first = 0
+        with open_file() as file:
+            if self.form in ("parquet", "arrow"):
+                found = columnar.parse_pieces(file, self.form, self.schema, self.event_time, limit, whole)
+            else:
+                found = self._of_text(file, limit)
+            for piece in found:
+                yield piece.behind(first)
+                first += piece.count()
+
+    def _of_text(self, file: pa.NativeFile, limit: int | None) -> Iterator[Parsed]:
+        header = b""
+        cut = behind_last_unquoted_line if self.form == "csv" else behind_last_line
+        for number, text in enumerate(pieces_of(file, cut)):
+            content = text if number else text.removeprefix(BOM_UTF8)
+            if not number:
+                _check_encoding(content)
+            if self.form == "json":
+                yield json_rows.parse(_lines(content), self.schema, self.event_time, limit)
+                continue
+            parsed = csv_rows.parse(header + content, self.schema, self.event_time, limit)
+            if parsed.bad and b'"' in content:
+                raise Unreadable("a stray quote may have taken rows of other pieces into its value")
+            header = header or csv_rows.header_of(content)
+            yield parsed
+
     def _rows_in(self, file: pa.NativeFile, limit: int | None, whole: bool) -> Parsed:
         with file:
             if self.form in ("parquet", "arrow"):
@@ -66,8 +119,11 @@ class FileRows:
         _check_encoding(content)
         if self.form == "csv":
             return csv_rows.parse(content, self.schema, self.event_time, limit)
-        lines = [line for line in content.split(b"\n") if line.strip()]
-        return json_rows.parse(lines, self.schema, self.event_time, limit)
+        return json_rows.parse(_lines(content), self.schema, self.event_time, limit)
+
+
+def _lines(content: bytes) -> list[bytes]:
+    return [line for line in content.split(b"\n") if line.strip()]
 
 
 def _check_encoding(content: bytes) -> None:

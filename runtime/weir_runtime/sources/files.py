@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from weir_placement.model.fragment import FOREVER, FragmentError, Input
 from weir_placement.model.location import Location, files_location
 
 from weir_runtime.arrow_types import event_times
-from weir_runtime.logs.bad_rows import Parsed
+from weir_runtime.logs.bad_rows import BadRow, Parsed
 from weir_runtime.logs.batches import dense, write_batch
 from weir_runtime.logs.dead_letters import BadRows, bad_rows_of
 from weir_runtime.logs.file_rows import FORMATS, FileRows, file_row_ids
@@ -219,24 +220,29 @@ class FileLog(Log):
         for number in range(start["next"], end["next"]) if "jump" not in end else ():
             if not self._is_left(number):
                 continue
-            parsed = self._parsed(number, end.get("limit"))
-            self._bad_rows.put(f"{number:010d}", self._shown(number), parsed.bad)
-            times = event_times(parsed.rows, self._event_time)
-            keep = on_time(times, maximum, self._delay)
-            table = parsed.rows.append_column("_id", file_row_ids(number, parsed.positions))
-            if not keep.all():
-                self._set_aside(table.filter(pa.array(~keep)), number)
-                table = table.filter(pa.array(keep))
-            if len(times):
-                maximum = int(times.max()) if maximum is None else max(maximum, int(times.max()))
-            yield from table.to_batches()
+            bad: list[BadRow] = []
+            late: list[pa.Table] = []
+            for parsed in self._pieces(number, end.get("limit")):
+                bad += parsed.bad
+                times = event_times(parsed.rows, self._event_time)
+                keep = on_time(times, maximum, self._delay)
+                table = parsed.rows.append_column("_id", file_row_ids(number, parsed.positions))
+                if not keep.all():
+                    late.append(table.filter(pa.array(~keep)))
+                    table = table.filter(pa.array(keep))
+                maximum = _later(maximum, times)
+                yield from table.to_batches()
+            self._bad_rows.put(f"{number:010d}", self._shown(number), bad)
+            if late:
+                self._set_aside(pa.concat_tables(late), number)
 
     def whole(self) -> pa.Table:
         """Every row of the log, late ones too, in its order. Raises ValueError for a log without an end."""
         if not self._folder.has(END):
             raise ValueError(f"{self._folder.shown(END)}: no such file; the log may still grow")
         count = self._waiting(self._start)
-        tables = [self._parsed(number, None).rows for number in range(self._start, self._start + count)]
+        numbers = range(self._start, self._start + count)
+        tables = [piece.rows for number in numbers for piece in self._pieces(number, None)]
         return pa.concat_tables([self._file_rows.schema.empty_table(), *tables])
 
     def _name(self, number: int) -> str:
@@ -271,8 +277,8 @@ class FileLog(Log):
     def _waiting(self, first: int) -> int:
         return dense(lambda i: self._has(first + i))
 
-    def _parsed(self, number: int, limit: int | None, whole: bool = True) -> Parsed:
-        return self._file_rows.parsed(lambda: self._folder.open(self._name(number)), limit, whole)
+    def _pieces(self, number: int, limit: int | None, whole: bool = True) -> Iterator[Parsed]:
+        return self._file_rows.pieces(lambda: self._folder.open(self._name(number)), limit, whole)
 
     def _look(self, number: int, limit: int | None, maximum: int | None) -> Look:
         """What a file is for whoever decides how far a batch goes. One that did not fit is not read again
@@ -281,12 +287,14 @@ class FileLog(Log):
         same = look and look.before == maximum and not look.bad
         if look and same and (limit or 0) >= (look.limit or 0):
             return look
-        parsed = self._parsed(number, limit, whole=False)
-        self._bad_rows.check(parsed.bad, self._shown(number))
-        times = event_times(parsed.rows, self._event_time)
-        newest = int(times.max()) if len(times) else None
-        late = int(np.count_nonzero(~on_time(times, maximum, self._delay)))
-        look = Look(newest, len(times), len(parsed.bad), limit, parsed.ahead(), late, maximum)
+        newest, before, rows, bad, late, ahead = None, maximum, 0, 0, 0, False
+        for parsed in self._pieces(number, limit, whole=False):
+            self._bad_rows.check(parsed.bad, self._shown(number))
+            times = event_times(parsed.rows, self._event_time)
+            late += int(np.count_nonzero(~on_time(times, before, self._delay)))
+            newest, before = _later(newest, times), _later(before, times)
+            rows, bad, ahead = rows + len(times), bad + len(parsed.bad), ahead or parsed.ahead()
+        look = Look(newest, rows, bad, limit, ahead, late, maximum)
         self._looks = {number: look}
         return look
 
@@ -314,3 +322,10 @@ class FileLog(Log):
     def _set_aside(self, late: pa.Table, number: int) -> None:
         if self._sidelog:
             write_batch(Path(self._sidelog) / batch_name(number, "arrow"), late)
+
+
+def _later(maximum: int | None, times: NDArray[np.int64]) -> int | None:
+    """The running maximum behind these event times [us]."""
+    if not len(times):
+        return maximum
+    return int(times.max()) if maximum is None else max(maximum, int(times.max()))
