@@ -63,12 +63,12 @@ def same(path: Path) -> int:
     """How many pieces it has, which together are the file."""
     reader = FileRows(path.suffix[1:], COLUMNS, "ts")
     whole = reader.parsed(lambda: pa.OSFile(str(path)), None)
-    found = list(reader.pieces(lambda: pa.OSFile(str(path)), None))
-    assert pa.concat_tables([COLUMNS.empty_table(), *(p.rows for p in found)]).equals(whole.rows)
-    assert [i for p in found for i in p.positions.tolist()] == whole.positions.tolist()
-    bad: list[BadRow] = [row for piece in found for row in piece.bad]
+    pieces = list(reader.pieces(lambda: pa.OSFile(str(path)), None))
+    assert pa.concat_tables([COLUMNS.empty_table(), *(p.rows for p in pieces)]).equals(whole.rows)
+    assert [i for p in pieces for i in p.positions.tolist()] == whole.positions.tolist()
+    bad: list[BadRow] = [row for piece in pieces for row in piece.bad]
     assert [(r.position, r.raw, r.ahead) for r in bad] == [(r.position, r.raw, r.ahead) for r in whole.bad]
-    return len(found)
+    return len(pieces)
 
 
 @pytest.fixture

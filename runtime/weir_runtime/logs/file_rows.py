@@ -88,10 +88,10 @@ class FileRows:
         first = 0
         with open_file() as file:
             if self.form in ("parquet", "arrow"):
-                found = columnar.parse_pieces(file, self.form, self.schema, self.event_time, limit, whole)
+                pieces = columnar.parse_pieces(file, self.form, self.schema, self.event_time, limit, whole)
             else:
-                found = self._of_text(file, limit)
-            for piece in found:
+                pieces = self._of_text(file, limit)
+            for piece in pieces:
                 yield piece.behind(first)
                 first += piece.count()
 
