@@ -39,6 +39,20 @@ def stood_still(runs: list[dict[str, Any]]) -> list[str]:
     ]
 
 
+def ended_by_itself(runs: list[dict[str, Any]]) -> list[str]:
+    """The lines about the others."""
+    counts = Counter[str]()
+    for result in runs:
+        for row in result["audit"].values():
+            counts.update(row)
+    faults = sum(len(result["faults"]) for result in runs)
+    return [
+        "",
+        f"The other {len(runs)} runs, {faults:,} faults: missing {counts['missing']}, doubled "
+        f"{counts['doubled']}, wrong {counts['wrong']} of {counts['rows']:,} rows.",
+    ]
+
+
 def page(results: list[dict[str, Any]], findings: str) -> str:
     """The page's text."""
     faults = [fault for result in results for fault in result["faults"]]
@@ -56,6 +70,7 @@ def page(results: list[dict[str, Any]], findings: str) -> str:
         f"committed). Missing {counts['missing']}, doubled {counts['doubled']}, wrong {counts['wrong']} of "
         f"{counts['rows']:,} rows. `make chaos` goes on until there are 1,000 faults.",
         *stood_still([result for result in results if result["stuck"]]),
+        *ended_by_itself([result for result in results if not result["stuck"]]),
         "",
         "| fault | struck | within a batch | lasted [s], median | back after [s], median | at most |",
         "|---|---|---|---|---|---|",
