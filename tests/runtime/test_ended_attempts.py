@@ -37,8 +37,8 @@ SLACK = {
     "temporaries": 2,
 }
 """What comes and goes by itself: idle workers, pools, and the sessions that threads of a pool inherited from
-whoever made them (a session has a listener). Fewer than the rounds, so that one a round is seen; of selectors one
-for each of the two sources that a round starts, so that a second one is seen."""
+whoever made them (a session has a listener). Fewer than the rounds, so that one a round is seen; of selectors
+one for each of the two sources that a round starts, so that a second one is seen."""
 
 
 def chain(folder: Path) -> dict[str, FragmentSpec]:
