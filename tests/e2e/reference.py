@@ -203,6 +203,8 @@ def judge_so_far(
     want: dict[str, Counter[tuple[Any, ...]]] = {}
 
     def enough() -> bool:
+        if not all(topics(namespace, STREAMS).values()):
+            return False  # the replay has not come to each of them yet
         want.update({q: _closed(q, rows) for q, rows in expected(namespace).items() if q in queries})
         return all(rows.total() > 0 for rows in want.values())
 
