@@ -265,8 +265,8 @@ def _raw(topic: Topic, partition: int, value: bytes) -> None:
     producer.close()
 
 
-def until(condition: Callable[[], bool]) -> None:
-    for _ in ticks():
+def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    for _ in ticks(seconds):
         if condition():
             return
 
