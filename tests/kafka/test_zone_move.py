@@ -16,16 +16,20 @@ from tests.kafka.test_exchange import until, whole, writer
 from tests.runtime.flows import batch, free
 
 
-@pytest.fixture
-def other(broker: Broker, tmp_path: Path) -> Iterator[Broker]:
-    """A second broker, in rack z2."""
-    server = start_broker(tmp_path / "b2", node=2, rack="z2", after=broker)
-    yield server
-    server.stop()
-
-
 MOVED = 3 * STALLED
 """[s] A move that does not end is taken back after STALLED, and begins anew."""
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    """The first of two brokers, in racks z1 and z2. Its own: one that is gone stays known to the other."""
+    first = start_broker(tmp_path / "b1")
+    try:
+        second = start_broker(tmp_path / "b2", node=2, rack="z2", after=first)
+        yield first
+        second.stop()
+    finally:
+        first.stop()
 
 
 def leaders(topic: Topic) -> set[int]:
@@ -42,7 +46,7 @@ def led_in(topic: Topic, zone: str) -> bool:
 
 
 def test_it_is_led_in_its_producers_zone_and_comes_after_it(
-    broker: Broker, other: Broker, monkeypatch: pytest.MonkeyPatch
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # by its module: of the package, `writer` is a function
     monkeypatch.setattr(import_module("weir_runtime.exchanges.topic.writer"), "LOOK", 0.5)
