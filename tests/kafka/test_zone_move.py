@@ -15,7 +15,6 @@ from tests.kafka.broker import Broker, start_broker
 from tests.kafka.test_exchange import until, whole, writer
 from tests.runtime.flows import batch, free
 
-
 MOVED = 3 * STALLED
 """[s] A move that does not end is taken back after STALLED, and begins anew."""
 
