@@ -44,6 +44,12 @@ class Wire:
         self._refusing, self._delay = False, 0.0
         self._loop.call_soon_threadsafe(self._carrying.set)
 
+    def stop(self) -> None:
+        """Nobody listens any more: a client that is left waits between two tries, which it does not where
+        each connection is taken and then ended."""
+        self._loop.call_soon_threadsafe(self._server.close)
+        self.refuse()
+
     def _break(self) -> None:
         self._refusing = True
         for writer in self._writers:

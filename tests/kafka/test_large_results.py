@@ -60,6 +60,7 @@ def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThinLine]:
     wire = Wire()
     broker = start_broker(tmp_path_factory.mktemp("thin") / "b1", line=lambda port: wire.lead_to(port))
     yield ThinLine(broker, wire)
+    wire.stop()
     broker.stop()
 
 
